@@ -10,6 +10,8 @@ export type Phase =
   | 'warming'
   | 'ready'
   | 'switching'
+  /** Serving, with nothing resident: unloaded by the user or after being idle. A request may load it again. */
+  | 'unloaded'
   | 'draining'
   | 'stopping'
   | 'failed'
@@ -151,6 +153,7 @@ export interface Settings {
   checkpoint: string
   loadOnDemand: boolean
   secondResident: boolean
+  /** Ceiling for all resident checkpoints together. 0 = half of this machine's memory. */
   memoryLimitMb: number
   hubEndpoint: string | null
   proxy: string | null
@@ -290,9 +293,13 @@ export type ToService =
 export type FromService =
   | { kind: 'snapshot'; snapshot: Snapshot }
   | { kind: 'result'; id: number; result: Result }
-  /** Sent once, before the process ends itself because it cannot go on. */
+  /** Sent once, before the process ends itself, when starting it again cannot help (port in use). */
   | { kind: 'fatal'; problem: Problem }
+  /** Sent once, before the process ends itself over an unexpected fault: it may be started again. */
+  | { kind: 'crash'; problem: Problem }
   /** Sent when an accepted inference exceeds its limit: the process cannot free itself and must be killed. */
   | { kind: 'hung'; problem: Problem }
+  /** A panel served by the service itself (headless) asks for what only the parent process can do. */
+  | { kind: 'asked'; command: 'start' | 'stop' | 'restart' | 'quit' }
 
 export const CHANNEL = { invoke: 'laya:invoke', snapshot: 'laya:snapshot', pull: 'laya:pull' } as const
