@@ -31,3 +31,17 @@ export interface FieldError {
   field?: string
   detail: string
 }
+
+/**
+ * Caller data as it may stand in a sentence or a log line: at most `limit` code points, control characters and
+ * unpaired surrogates escaped, so that no message can be flooded, forged or made unencodable.
+ */
+export function excerpt(text: string, limit = 64): string {
+  const head = Array.from(text.slice(0, 2 * limit + 1))
+  const kept = head.slice(0, limit).join('')
+  const escaped = kept.replace(/[\p{Cc}\p{Cs}\u2028\u2029]/gu, (character) => {
+    const short = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }[character]
+    return short ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+  return head.length > limit ? `${escaped}…` : escaped
+}
