@@ -1,6 +1,6 @@
+import type { Pass, PassShape, RowOutput } from '../../models/pass.ts'
 import type { Question } from '../../models/question.ts'
 import type { TokenRow, Window } from '../../models/sequence.ts'
-import type { Pass, PassShape, RowOutput } from '../../models/pass.ts'
 import type { EngineName, Precision } from '../contract.ts'
 
 /** Which graph of the one writer: precision of linears, lengths, operators. */
@@ -30,6 +30,8 @@ export interface EngineInfo {
   partitions?: number
   nodeShare?: number
   cacheHit?: boolean
+  /** Set by the double of the tests and of interface work, never by an engine of the program. */
+  fake?: true
 }
 
 export interface PassResult {
