@@ -156,7 +156,7 @@ function textsOf({ id, type, instructions, options, order }: Question): Question
 
 /** The value, or undefined after the time. */
 async function within<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let timer: NodeJS.Timeout | number | undefined
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(resolve, Math.max(0, ms))
   })
