@@ -170,7 +170,14 @@ export interface BenchmarkSummary {
   verdict: string
   /** The sentence under the verdict, stamps and gates in words. */
   notes: string[]
-  rows: { workload: string; p50: number; p95: number | null; httpMs: number; engine: EngineName; device: Device }[]
+  rows: {
+    workload: string
+    p50: number
+    p95: number | null
+    httpMs: number
+    engine: EngineName
+    device: Device
+  }[]
   agreement: { same: number; of: number; maxDifference: number }
   memoryMb: number
   startedAt: number
@@ -270,7 +277,34 @@ export interface AskResult {
 
 export interface FitResult {
   window: number
-  questions: { id: string; tokens: number; stateTokens: number; stateDropped: number; instructionsCut: boolean }[]
+  questions: {
+    id: string
+    tokens: number
+    stateTokens: number
+    stateDropped: number
+    instructionsCut: boolean
+  }[]
+}
+
+/** `data` of the result of `reveal`: the request as it arrived. `cut`: it was too long to keep whole. */
+export interface RevealResult {
+  body: string
+  cut: boolean
+}
+
+/** `data` of the result of `copy` and of `exportReport` as Markdown: whoever shows the panel puts it on the clipboard. */
+export interface CopyResult {
+  text: string
+}
+
+/** `data` of the result of `open` and of `exportReport` as a folder: whoever shows the panel opens it. */
+export interface OpenResult {
+  path: string
+}
+
+/** `data` of the result of `settings`: whether the service starts again to take all of it on. */
+export interface SettingsResult {
+  restart: boolean
 }
 
 /** The same interface over three carriers: preload IPC, HTTP + events (headless), a fake in the browser. */
