@@ -14,6 +14,10 @@ export interface Resident {
   engine: Engine
   report: DeviceReport
   warmupMs: number
+  /** Times this checkpoint left the engine it was meant for since it was loaded. */
+  fallbacks: { count: number; lastReason: string | null }
+  /** Graphs (compiled lengths) of the engine. `recompiled` changes its base only on a successful load. */
+  graphs: { atReady: number; now: number; recompiled: number }
 }
 
 export interface ResidencyState {
@@ -32,6 +36,8 @@ export interface ResidencyState {
 /** Which checkpoints are loaded. Requests hold a lease while they run, so that a switch drops none of them. */
 export interface Residency {
   state(): ResidencyState
+  /** What is loaded and warm, the selected checkpoint first. Takes no lease and does not count as use. */
+  residents(): Resident[]
   /**
    * `null` = the selected checkpoint. Throws LayaError `unknown_model`, `model_not_loaded` or `not_ready`
    * (which starts a load on demand where that is allowed).
