@@ -54,7 +54,10 @@ describe('trial', () => {
   })
 
   it('survives an engine that never returns', async () => {
-    const outcome = await attempt({ hangOnRun: 3, hangMs: 4000 }, { limits: { openMs: 20_000, silenceMs: 700 } })
+    const outcome = await attempt(
+      { hangOnRun: 3, hangMs: 4000 },
+      { limits: { openMs: 20_000, silenceMs: 700 } },
+    )
     expect(outcome).toMatchObject({ kind: 'failed', how: 'hung', during: 'check', answered: 2 })
   })
 
