@@ -28,6 +28,8 @@ export interface Problem {
   code: string
   sentence: string
   hint?: string
+  /** The next step in one click: what its button says and does ("Use port 5293"). */
+  remedy?: { label: string; command: Command }
 }
 
 export interface ParityVerdict {
