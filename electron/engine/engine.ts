@@ -20,6 +20,8 @@ export interface EngineSpec {
   /** Core ML flags of the stock binding. */
   coreMlFlags?: number
   threads?: number
+  /** Records a profile of the first graph under this path prefix; only trials do. */
+  profilePrefix?: string
 }
 
 export interface EngineInfo {
