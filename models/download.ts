@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { createBackoff, type Wait } from './backoff.ts'
 import { createBlockWriter } from './block-writer.ts'
 import {
   type ContentCheck,
@@ -19,8 +19,10 @@ export interface DownloadOptions {
   signal?: AbortSignal
   /** Bytes that have become present (negative: that had to be thrown away). */
   onBytes?: (bytes: number) => void
+  /** Bytes that were there before this call. */
+  onKept?: (bytes: number) => void
   /** Waits between attempts; injected by tests. */
-  wait?: (ms: number, signal?: AbortSignal) => Promise<unknown>
+  wait?: Wait
 }
 
 /** What the partial file belongs to: without it nothing says that the rest still fits. */
@@ -30,10 +32,6 @@ interface PartialNote {
   total: number | null
 }
 
-const FIRST_WAIT_MS = 500
-const LONGEST_WAIT_MS = 15_000
-/** Attempts without a single new byte before the download is given up for now. */
-const FRUITLESS_ATTEMPTS = 8
 /** A server that changes the file or cannot resume would otherwise be asked for ever. */
 const MOST_RESTARTS = 5
 
@@ -63,12 +61,12 @@ export async function downloadFile(
   target: string,
   options: DownloadOptions = {},
 ): Promise<ContentDigest> {
-  const { signal, onBytes = () => {}, wait = (ms, end) => delay(ms, undefined, { signal: end }) } = options
+  const { signal, onBytes = () => {}, onKept = () => {} } = options
   const partial = `${target}.partial`
   const notePath = `${partial}.json`
   try {
     await mkdir(dirname(target), { recursive: true })
-    const kept = await recheck(target, expected, onBytes, signal)
+    const kept = await recheck(target, expected, onKept, signal)
     if (kept) return kept
     let fresh = false
     for (;;) {
@@ -97,7 +95,7 @@ export async function downloadFile(
     let note = (await readJson(notePath)) as PartialNote | undefined
     const file = await open(partial, constants.O_RDWR | constants.O_CREAT)
     let fromPieces = false
-    let fruitless = 0
+    const backoff = createBackoff(signal, options.wait)
     let restarts = 0
     const startOver = async () => {
       if (++restarts > MOST_RESTARTS)
@@ -116,7 +114,7 @@ export async function downloadFile(
           partial,
           (block) => {
             check.update(block)
-            onBytes(block.length)
+            onKept(block.length)
           },
           { signal },
         )
@@ -149,12 +147,7 @@ export async function downloadFile(
           if (total === null || check.bytes === total) return { check, fromPieces }
           throw new TransientHubError(`The answer ended after ${check.bytes} of ${total} bytes.`)
         } catch (error) {
-          signal?.throwIfAborted()
-          if (!(error instanceof TransientHubError)) throw error
-          fruitless = check.bytes > before ? 0 : fruitless + 1
-          if (fruitless >= FRUITLESS_ATTEMPTS) throw error
-          const pause = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** fruitless)
-          await wait(Math.min(60_000, error.waitMs ?? pause), signal)
+          await backoff.pause(error, check.bytes > before)
         }
       }
     } finally {
@@ -216,7 +209,7 @@ function compare(expected: RemoteFile, found: ContentDigest): LayaError | null {
 async function recheck(
   target: string,
   expected: RemoteFile,
-  onBytes: (bytes: number) => void,
+  onKept: (bytes: number) => void,
   signal: AbortSignal | undefined,
 ): Promise<ContentDigest | null> {
   const size = await stat(target).then(
@@ -225,9 +218,9 @@ async function recheck(
   )
   if (size === null) return null
   const git = expected.gitSha1 === null ? null : expected.bytes
-  const digest = await digestFile(target, { onBytes, signal, git })
+  const digest = await digestFile(target, { onBytes: onKept, signal, git })
   if (!compare(expected, digest)) return digest
-  onBytes(-digest.bytes)
+  onKept(-digest.bytes)
   await rm(target)
   return null
 }
