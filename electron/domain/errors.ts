@@ -50,6 +50,7 @@ export const CATALOGUE = {
   checkpoint_locked: { status: null, title: 'The checkpoint is in use by another program' },
   invalid_checkpoint_name: { status: null, title: 'The name cannot be used for a checkpoint' },
   checkpoint_not_installed: { status: null, title: 'The checkpoint is not installed' },
+  checkpoint_exists: { status: null, title: 'The checkpoint is already installed' },
   checkpoint_not_removable: { status: null, title: 'The checkpoint cannot be removed' },
   digest_mismatch: { status: null, title: 'A file does not match its digest' },
   disk_full: { status: null, title: 'The disk is full' },
