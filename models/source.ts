@@ -2,7 +2,14 @@ import { findEntry } from './catalog.ts'
 import { LayaError } from './errors.ts'
 
 /** Request names that mean "the resident checkpoint": no checkpoint may be called so. */
-const RESIDENT_ALIASES = ['laya', 'default', 'auto', 'laya-bar', 'laya-rl-agent', 'convaiinnovations/laya']
+export const RESIDENT_ALIASES = [
+  'laya',
+  'default',
+  'auto',
+  'laya-bar',
+  'laya-rl-agent',
+  'convaiinnovations/laya',
+]
 
 /** Whether `name` can be a folder's name on every system; nothing else ever becomes part of a path. */
 export function isCheckpointName(name: string): boolean {
