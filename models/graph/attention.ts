@@ -96,7 +96,7 @@ export function createPlainAttention(
     const halves = graph.nodes(
       'Split',
       [x, list([half, half])],
-      ['first', 'second'].map((label) => ({
+      ['lower', 'upper'].map((label) => ({
         name: `${name}_${label}`,
         type: x.type,
         dims: [1, length, heads, half],
@@ -130,7 +130,7 @@ export function createPlainAttention(
     const scores = matmul(
       `${name}_scores`,
       transpose(`${name}_q_first`, query, [0, 2, 1, 3]),
-      transpose(`${name}_k_turned`, key, [0, 2, 3, 1]),
+      transpose(`${name}_k_columns`, key, [0, 2, 3, 1]),
     )
     const shares = softmax(`${name}_shares`, add(`${name}_masked`, scores, mask))
     const mixed = matmul(`${name}_mixed`, shares, transpose(`${name}_v_first`, split(v, keys), [0, 2, 1, 3]))

@@ -47,10 +47,19 @@ export function createGraph(): GraphBuilder {
   const outputs: Value[] = []
   const values: Value[] = []
   const initializers = new Map<string, Tensor>()
+  const names = new Set<string>()
 
   function initializer(name: string, type: ElementType, dims: number[], data: Uint8Array | External): Value {
     if (!initializers.has(name)) initializers.set(name, { name, type, dims, data })
     return { name, type, dims }
+  }
+
+  function declare(results: Result[]): void {
+    for (const result of results) {
+      if (names.has(result.name)) throw new Error(`Two nodes are called ${result.name}.`)
+      names.add(result.name)
+      values.push(result)
+    }
   }
 
   const builder: GraphBuilder = {
@@ -70,12 +79,12 @@ export function createGraph(): GraphBuilder {
     },
     node(op, nodeInputs, result, attributes = {}, domain = '') {
       nodes.push(createNode(op, nodeInputs, [result], attributes, domain))
-      values.push(result)
+      declare([result])
       return result
     },
     nodes(op, nodeInputs, results, attributes = {}) {
       nodes.push(createNode(op, nodeInputs, results, attributes, ''))
-      values.push(...results)
+      declare(results)
       return results
     },
     output(value) {
@@ -83,13 +92,14 @@ export function createGraph(): GraphBuilder {
     },
     finish(name) {
       const declared = new Set(outputs.map((value) => value.name))
+      const used = new Set(nodes.flatMap((node) => node.inputs))
       return {
         name,
         nodes,
         inputs,
         outputs,
         values: values.filter((value) => !declared.has(value.name)),
-        initializers: [...initializers.values()],
+        initializers: [...initializers.values()].filter((tensor) => used.has(tensor.name)),
       }
     },
   }
