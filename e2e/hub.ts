@@ -1,6 +1,7 @@
 // Longer than 250 lines: one server whose answers and faults are read together.
 
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -140,6 +141,7 @@ export async function createHubDouble(options: HubDoubleOptions): Promise<HubDou
       typeof blob.content === 'string'
         ? createReadStream(blob.content, { start: from, highWaterMark: 1 << 20 })
         : cut(blob.content.subarray(from))
+    const closed = new Promise((resolve) => response.once('close', resolve))
     let done = 0
     for await (const whole of pieces) {
       let piece = whole as Buffer
@@ -150,11 +152,7 @@ export async function createHubDouble(options: HubDoubleOptions): Promise<HubDou
       const rest = Math.min(breakAt, stallAt) - done
       if (rest < piece.length) piece = piece.subarray(0, rest)
       if (response.destroyed) return
-      if (!response.write(piece))
-        await new Promise<void>((resolve) => {
-          response.once('drain', resolve)
-          response.once('close', resolve)
-        })
+      if (!response.write(piece)) await Promise.race([once(response, 'drain'), closed])
       done += piece.length
       total += piece.length
       for (const listener of listeners) listener(total)
