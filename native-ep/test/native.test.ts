@@ -157,10 +157,6 @@ describe.skipIf(addon === null)('native-ep', () => {
       platform: 'node',
       format: 'esm',
     })
-    const sanitizer = process.env.LAYA_NATIVE_PRELOAD
-    const env = sanitizer
-      ? { ...process.env, LD_PRELOAD: sanitizer, ASAN_OPTIONS: 'detect_leaks=0' }
-      : process.env
     const result = spawnSync(process.execPath, [script, addon as string, library, graph, '1500'], {
       encoding: 'utf8',
     })
