@@ -57,7 +57,7 @@ export async function installFromHub(
   options: InstallOptions = {},
 ): Promise<InstallResult> {
   const entry = findPublished(name)
-  return withLock(store, name, 'installing', async () => {
+  return withLock(store, name, 'installing', isWorthKeeping, async () => {
     const present = store.find(name)
     if (present && !present.fault) return { installed: present, weights: 'kept' }
     const earlier = readJob(store, name)?.hub ?? null
@@ -118,47 +118,53 @@ export async function installFromFolder(
     throw new LayaError('checkpoint_unusable', `'${basename(source.folder)}' is not a folder.`, {
       hint: `Choose the folder that holds ${CHECKPOINT_FILES.join(', ')}.`,
     })
-  return withLock(store, name, 'importing', async () => {
-    const present = store.find(name)
-    if (present && !present.fault)
-      throw new LayaError('checkpoint_exists', `'${name}' is already installed.`, {
-        hint: 'Remove it first, or give the new one another name.',
-      })
-    const { header } = openCheckpoint(source.folder)
-    await writeJob(store, { name, hub: null, total: header.fileBytes })
-    const report = createReporter(header.fileBytes, options)
-    const content = contentFolder(store, name)
-    const digests = new Map<string, ContentDigest>()
-    for (const path of CHECKPOINT_FILES)
-      if (path !== WEIGHTS_FILE)
-        digests.set(path, await copyBlocks(join(source.folder, path), join(content, path), options.signal))
-    let stage: Stage = 'verifying'
-    const weights = await bringFile(join(source.folder, WEIGHTS_FILE), join(content, WEIGHTS_FILE), {
-      signal: options.signal,
-      onBytes: (bytes) => report.add(stage, bytes),
-      onCopy: (bytes) => {
-        stage = 'copying'
-        return refuseSmallRoom(store, name, bytes)
-      },
-    })
-    digests.set(WEIGHTS_FILE, weights)
-    const published = entry?.files.find(({ path }) => path === WEIGHTS_FILE)?.sha256
-    if (published && weights.sha256 !== published)
-      throw new LayaError(
-        'digest_mismatch',
-        `${WEIGHTS_FILE}: these are not the published weights of '${name}'.`,
-        {
-          hint: 'Import the folder under a name of your own.',
+  return withLock(
+    store,
+    name,
+    'importing',
+    () => false,
+    async () => {
+      const present = store.find(name)
+      if (present && !present.fault)
+        throw new LayaError('checkpoint_exists', `'${name}' is already installed.`, {
+          hint: 'Remove it first, or give the new one another name.',
+        })
+      const { header } = openCheckpoint(source.folder)
+      await writeJob(store, { name, hub: null, total: header.fileBytes })
+      const report = createReporter(header.fileBytes, options)
+      const content = contentFolder(store, name)
+      const digests = new Map<string, ContentDigest>()
+      for (const path of CHECKPOINT_FILES)
+        if (path !== WEIGHTS_FILE)
+          digests.set(path, await copyBlocks(join(source.folder, path), join(content, path), options.signal))
+      let stage: Stage = 'verifying'
+      const weights = await bringFile(join(source.folder, WEIGHTS_FILE), join(content, WEIGHTS_FILE), {
+        signal: options.signal,
+        onBytes: (bytes) => report.add(stage, bytes),
+        onCopy: (bytes) => {
+          stage = 'copying'
+          return refuseSmallRoom(store, name, bytes)
         },
-      )
-    const known = await inspectFiles(content, name, digests, [], {
-      ...options,
-      onProgress: reportScan(options),
-    })
-    const { repo, revision, origin } = source
-    await commitStaged(store, { ...known, repo, revision, origin, linked: !weights.copied })
-    return { installed: store.open(name), weights: weights.copied ? 'copied' : 'linked' }
-  })
+      })
+      digests.set(WEIGHTS_FILE, weights)
+      const published = entry?.files.find(({ path }) => path === WEIGHTS_FILE)?.sha256
+      if (published && weights.sha256 !== published)
+        throw new LayaError(
+          'digest_mismatch',
+          `${WEIGHTS_FILE}: these are not the published weights of '${name}'.`,
+          {
+            hint: 'Import the folder under a name of your own.',
+          },
+        )
+      const known = await inspectFiles(content, name, digests, [], {
+        ...options,
+        onProgress: reportScan(options),
+      })
+      const { repo, revision, origin } = source
+      await commitStaged(store, { ...known, repo, revision, origin, linked: !weights.copied })
+      return { installed: store.open(name), weights: weights.copied ? 'copied' : 'linked' }
+    },
+  )
 }
 
 /** The published checkpoint of that name, or undefined for a permissible name of the user's own. */
@@ -168,19 +174,34 @@ function findPublished(name: string): CatalogEntry | undefined {
   return entry
 }
 
-async function withLock<T>(store: Store, name: string, doing: string, work: () => Promise<T>): Promise<T> {
+/** @param keeps whether what was staged is worth keeping after this failure. */
+async function withLock<T>(
+  store: Store,
+  name: string,
+  doing: string,
+  keeps: (error: unknown) => boolean,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     await mkdir(store.dataFolder, { recursive: true })
     const lock = await acquireLock(store.folders.locks, name, doing)
     try {
       store.refresh()
       return await work()
+    } catch (error) {
+      if (!keeps(error)) await rm(join(store.folders.staging, name), { recursive: true, force: true })
+      throw error
     } finally {
       await lock.release()
     }
   } catch (error) {
     throw explainDiskError(error)
   }
+}
+
+/** Files that are whole and yet no checkpoint would fail in the same way for ever. */
+function isWorthKeeping(error: unknown): boolean {
+  return !(error instanceof LayaError && error.code === 'checkpoint_unusable')
 }
 
 /** Weights of the wanted digest from a Hugging Face cache; null when there are none, or only damaged ones. */

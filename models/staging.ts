@@ -3,6 +3,7 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { LayaError } from './errors.ts'
 import { syncFolder, writeJson } from './files.ts'
+import { acquireLock, findHolder } from './lock.ts'
 import { MANIFEST_FILE, type Manifest, readManifest, writeManifest } from './manifest.ts'
 import { type HubSource, isCheckpointName } from './source.ts'
 import type { Store } from './store.ts'
@@ -41,11 +42,33 @@ export async function writeJob(store: Store, job: Job): Promise<void> {
 
 /** Installations that were begun and are not finished, running or not. */
 export function listJobs(store: Store): Job[] {
-  const { staging } = store.folders
-  if (!existsSync(staging)) return []
-  return readdirSync(staging)
-    .filter(isCheckpointName)
-    .flatMap((name) => readJob(store, name) ?? [])
+  return listStaged(store).flatMap((name) => readJob(store, name) ?? [])
+}
+
+function listStaged({ folders }: Store): string[] {
+  return existsSync(folders.staging) ? readdirSync(folders.staging).filter(isCheckpointName) : []
+}
+
+/**
+ * Throws away what was staged for `name`; an installed checkpoint of that name stays.
+ * @throws LayaError `checkpoint_locked` while somebody works on it.
+ */
+export async function discardStaged(store: Store, name: string): Promise<void> {
+  if (!isCheckpointName(name)) return
+  const lock = await acquireLock(store.folders.locks, name, 'discarding')
+  try {
+    await rm(join(store.folders.staging, name), { recursive: true, force: true })
+  } finally {
+    await lock.release()
+  }
+}
+
+/** Removes what a killed import left: unlike a download it has nothing that is worth going on with. */
+export async function sweepStaging(store: Store): Promise<void> {
+  for (const name of listStaged(store)) {
+    if (readJob(store, name)?.hub || (await findHolder(store.folders.locks, name))) continue
+    await discardStaged(store, name)
+  }
 }
 
 /**
