@@ -36,6 +36,8 @@ export interface ResidencyState {
 /** Which checkpoints are loaded. Requests hold a lease while they run, so that a switch drops none of them. */
 export interface Residency {
   state(): ResidencyState
+  /** Those of `state().loaded`, for reports. Unlike a lease it does not count as use. */
+  residents(): readonly Resident[]
   /** What is loaded and warm, the selected checkpoint first. Takes no lease and does not count as use. */
   residents(): Resident[]
   /**
