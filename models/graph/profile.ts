@@ -42,6 +42,11 @@ export function getProfile(name: ProfileName): Profile {
   return profile
 }
 
+/** Profiles that the graph writer has. */
+export function listProfiles(): ProfileName[] {
+  return Object.keys(PROFILES) as ProfileName[]
+}
+
 /** The shape a planner needs for graphs of this profile; `lengths` are those that are loaded. */
 export function passShape(
   profile: Profile,
