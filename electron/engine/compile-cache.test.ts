@@ -17,7 +17,6 @@ const key: CompileKey = {
   graph: 'abc',
   engine: 'coreml-native',
   options: [['MLComputeUnits', 'CPUAndGPU']],
-  runtime: '1.30.0',
   osBuild: '24C101',
 }
 let root = ''
@@ -58,7 +57,6 @@ describe('compile cache', () => {
       { ...key, graph: 'abd' },
       { ...key, engine: 'coreml' },
       { ...key, options: [['MLComputeUnits', 'CPUAndNeuralEngine']] },
-      { ...key, runtime: '1.31.0' },
       { ...key, osBuild: '24C102' },
     ]
     expect(new Set(variants.map(compileKey)).size).toBe(variants.length)

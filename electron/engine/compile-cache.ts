@@ -8,12 +8,11 @@ import { join } from 'node:path'
  * system. Therefore: one folder per key of ours, one fresh sub-folder per attempt, and `ok.json` only after success.
  */
 export interface CompileKey {
-  /** `COREML_CACHE_KEY` of the graph: weights, graph version, profile, length. */
+  /** Digest of the graph file, which names weights, graph version, profile, length and version of onnxruntime. */
   graph: string
   engine: string
   /** Provider options, in the order given. */
   options: readonly (readonly [string, string])[]
-  runtime: string
   osBuild: string
 }
 
@@ -27,9 +26,9 @@ export interface Compiled<T> {
 const MARKER = 'ok.json'
 const OWNER = 'owner.json'
 
-export function compileKey({ graph, engine, options, runtime, osBuild }: CompileKey): string {
+export function compileKey({ graph, engine, options, osBuild }: CompileKey): string {
   return createHash('sha256')
-    .update(JSON.stringify([graph, engine, options, runtime, osBuild]))
+    .update(JSON.stringify([graph, engine, options, osBuild]))
     .digest('hex')
     .slice(0, 32)
 }

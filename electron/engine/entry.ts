@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 /** Parts of this folder that start on their own: the engine's thread and the throw-away trial process. */
-export type EntryName = 'worker' | 'trial'
+export type EntryName = 'worker' | 'trial' | 'installer'
 
 /**
  * Finds an entry: the TypeScript source beside this file (tests, `npx tsx`), or its bundle in `dist/service/`.
