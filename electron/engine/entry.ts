@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/** Parts of this folder that start on their own: the engine's thread and the throw-away trial process. */
+/** Parts that start on their own: the engine's thread, the throw-away trial process, the installer's thread. */
 export type EntryName = 'worker' | 'trial' | 'installer'
 
 /**

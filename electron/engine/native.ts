@@ -1,106 +1,59 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Checkpoint } from '../../models/checkpoint.ts'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { LayaError } from '../../models/errors.ts'
-import type { Feeds } from '../../models/feeds.ts'
-import { getProfile, graphFile, passShape } from '../../models/graph/profile.ts'
+import type { ComputePlan, NativeEp, NativeSession } from '../../native-ep/index.ts'
 import { withCompileCache } from './compile-cache.ts'
-import type { Engine, EngineInfo, EngineSpec } from './engine.ts'
-import { createNetwork, type Graphs, warmUp } from './network.ts'
+import type { EngineSpec } from './engine.ts'
+import type { Graph, Runtime } from './network.ts'
+import { PROVIDERS } from './placement.ts'
 
-/** The session addon (native-ep/): what the stock binding cannot do. Calls never block the thread. */
-export interface NativeEp {
-  /** Rejects with onnxruntime's own sentence. */
-  create(options: NativeOptions): Promise<NativeSession>
-  /** Core ML's plan for a compiled bundle. It can crash the process: only throw-away processes ask. */
-  computePlan(bundle: string, units: ComputeUnits): Promise<ComputePlan>
-  metalDevice(): { name: string; recommendedBytes: number; allocatedBytes: number } | null
-}
-
-export type ComputeUnits = 'CPUOnly' | 'CPUAndGPU' | 'CPUAndNeuralEngine' | 'ALL'
-
-export interface NativeOptions {
-  /** Path of the .onnx file. */
-  model: string
-  /** Name of the C API: "CoreML"; "CPU" for tests on other systems. */
-  provider: string
-  providerOptions?: Record<string, string>
-  config?: Record<string, string>
-  threads?: number
-  /** 0 = disabled … 99 = all. */
-  optimization?: number
-  /** 0 = verbose … 4 = fatal. */
-  severity?: number
-}
-
-export interface NativeSession {
-  run(feeds: Feeds): Promise<Record<string, { dims: number[]; data: Float32Array }>>
-  /** Partitions with their original nodes; needs `session.record_ep_graph_assignment_info`. */
-  assignment(): Promise<{ provider: string; nodes: { name: string; op: string }[] }[]>
-  release(): Promise<void>
-}
-
-export interface ComputePlan {
-  devices: { device: 'cpu' | 'gpu' | 'ane' | 'none'; cost: number; operations: number }[]
-  cpuOperators: string[]
-}
+export type ComputeUnits = Parameters<NativeEp['computePlan']>[1]
+export type { ComputePlan, NativeEp }
 
 /** Which provider to ask for and how, so that the same code runs on the CPU provider where there is no Core ML. */
 export interface NativeProvider {
-  provider: 'CoreML' | 'CPU'
+  /** The library that `onnxruntime-node` ships. */
+  library: string
+  provider: 'CoreML' | 'cpu'
   units: ComputeUnits
+  /** Part of the compile cache's key. */
   osBuild: string
 }
 
+/** Path of the library beside the stock binding; outside the archive in a packed app. */
+export function findRuntimeLibrary(
+  platform: NodeJS.Platform = process.platform,
+  arch: string = process.arch,
+): string {
+  const entry = createRequire(import.meta.url).resolve('onnxruntime-node')
+  const root = dirname(dirname(entry)).replace(/app\.asar(?!\.unpacked)/, 'app.asar.unpacked')
+  const name = platform === 'darwin' ? 'libonnxruntime.1.dylib' : 'libonnxruntime.so.1'
+  return join(root, 'bin', 'napi-v6', platform, arch, name)
+}
+
 /**
- * Loads a prepared checkpoint through the addon: keyed options, a compile cache that outlives the process, runs and
- * creation beside other work of the thread.
- * @throws LayaError `engine_unavailable`, `checkpoint_unusable`, `inference_failed`.
+ * The addon: keyed options, a compile cache that outlives the process, runs and creation beside other work of the
+ * thread.
  */
-export async function openNativeEngine(
-  native: NativeEp,
-  { provider, units, osBuild }: NativeProvider,
-  spec: EngineSpec,
-  checkpoint: Checkpoint,
-  onProgress: (step: string) => void,
-): Promise<Engine> {
-  const start = performance.now()
-  const profile = getProfile(spec.profile)
-  const shape = passShape(profile, spec.lengths)
-  const lengths = shape.kind === 'fixed' ? shape.lengths.map(({ length }) => length) : [undefined]
-  const sessions = new Map<number | undefined, NativeSession>()
-  const graphs = createGraphs(sessions, shape.kind === 'fixed')
-  const placed = { partitions: 0, own: 0, nodes: 0 }
-  let cacheHit = true
-  try {
-    for (const [done, length] of lengths.entries()) {
-      onProgress(`Compiling: ${done + 1} of ${lengths.length} graphs`)
-      const model = join(spec.workFolder, graphFile(profile, length))
-      const opened = await openSession(native, model, { provider, units, osBuild }, spec)
-      sessions.set(length, opened.session)
-      cacheHit &&= opened.cacheHit
-      for (const { provider: owner, nodes } of await opened.session.assignment()) {
-        placed.nodes += nodes.length
-        if (owner.startsWith(provider)) placed.own += nodes.length
-        // Per graph: what every length has in common.
-        placed.partitions += 1 / lengths.length
-      }
-    }
-    const info: EngineInfo = {
-      spec,
-      shape,
-      loadMs: performance.now() - start,
-      partitions: Math.ceil(placed.partitions),
-      nodeShare: placed.nodes === 0 ? 0 : placed.own / placed.nodes,
-      cacheHit,
-    }
-    const engine = createNetwork(checkpoint, profile, graphs, info)
-    await warmUp(engine, checkpoint, onProgress)
-    return engine
-  } catch (error) {
-    await graphs.release()
-    throw error
+export function createNativeRuntime(native: NativeEp, provider: NativeProvider, spec: EngineSpec): Runtime {
+  const graphs: { partitions: number; own: number; nodes: number; cacheHit: boolean }[] = []
+  return {
+    async openGraph(path) {
+      const { session, cacheHit } = await openSession(native, path, provider, spec)
+      const assignment = await session.assignment()
+      const nodesOf = (list: typeof assignment) => list.reduce((sum, { nodes }) => sum + nodes.length, 0)
+      const own = assignment.filter(({ provider: owner }) => owner === PROVIDERS['coreml-native'])
+      graphs.push({ partitions: assignment.length, own: nodesOf(own), nodes: nodesOf(assignment), cacheHit })
+      return createGraph(session)
+    },
+    // Of several lengths the worst counts.
+    facts: () => ({
+      partitions: Math.max(...graphs.map(({ partitions }) => partitions)),
+      nodeShare: Math.min(...graphs.map(({ own, nodes }) => (nodes === 0 ? 0 : own / nodes))),
+      cacheHit: graphs.every(({ cacheHit }) => cacheHit),
+    }),
   }
 }
 
@@ -119,21 +72,17 @@ export function coreMlOptions(units: ComputeUnits, cacheFolder: string): Record<
 async function openSession(
   native: NativeEp,
   model: string,
-  { provider, units, osBuild }: NativeProvider,
+  { library, provider, units, osBuild }: NativeProvider,
   spec: EngineSpec,
 ): Promise<{ session: NativeSession; cacheHit: boolean }> {
-  if (!existsSync(model)) {
-    throw new LayaError('checkpoint_unusable', 'A prepared graph of this checkpoint is missing.', {
-      hint: 'Verify the checkpoint; its graphs are then written again.',
-    })
-  }
   const create = (providerOptions: Record<string, string>) =>
     native.create({
+      library,
       model,
       provider,
       providerOptions,
       config: {
-        'session.disable_cpu_ep_fallback': provider === 'CPU' ? '0' : '1',
+        'session.disable_cpu_ep_fallback': provider === 'cpu' ? '0' : '1',
         'session.record_ep_graph_assignment_info': '1',
       },
       threads: 1,
@@ -141,7 +90,7 @@ async function openSession(
       severity: 2,
     })
   try {
-    if (provider === 'CPU') return { session: await create({}), cacheHit: false }
+    if (provider === 'cpu') return { session: await create({}), cacheHit: false }
     const options = Object.entries(coreMlOptions(units, ''))
     const graph = createHash('sha256').update(readFileSync(model)).digest('hex')
     const key = { graph, engine: spec.engine, options, osBuild }
@@ -157,28 +106,14 @@ async function openSession(
   }
 }
 
-function createGraphs(sessions: Map<number | undefined, NativeSession>, fixed: boolean): Graphs {
+function createGraph(session: NativeSession): Graph {
   return {
-    async run(length, feeds) {
-      const session = sessions.get(fixed ? length : undefined)
-      if (session === undefined)
-        throw new LayaError('inference_failed', `No graph of ${length} tokens is loaded.`)
-      try {
-        const { logits, sel_hidden } = await session.run(feeds)
-        if (logits === undefined || sel_hidden === undefined)
-          throw new TypeError('an output of the graph is missing')
-        return { logits: logits.data, selHidden: sel_hidden.data }
-      } catch (cause) {
-        throw new LayaError('inference_failed', 'Inference failed inside the runtime.', {
-          hint: 'Send the request again. If it fails again, check the engines in the panel.',
-          cause,
-        })
-      }
+    async run(feeds) {
+      const { logits, sel_hidden } = await session.run(feeds)
+      if (logits === undefined || sel_hidden === undefined)
+        throw new TypeError('an output of the graph is missing')
+      return { logits: logits.data, selHidden: sel_hidden.data }
     },
-    async release() {
-      const open = [...sessions.values()]
-      sessions.clear()
-      for (const session of open) await session.release()
-    },
+    release: () => session.release(),
   }
 }

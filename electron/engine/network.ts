@@ -1,52 +1,106 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { createActHead } from '../../models/acthead.ts'
 import type { Checkpoint } from '../../models/checkpoint.ts'
 import { openEmbeddingTable } from '../../models/embeddings.ts'
+import { LayaError } from '../../models/errors.ts'
 import { buildFeeds, type Feeds } from '../../models/feeds.ts'
 import { embeddingType } from '../../models/graph/laya.ts'
-import type { Profile } from '../../models/graph/profile.ts'
+import { getProfile, graphFile, passShape } from '../../models/graph/profile.ts'
 import { type GraphOutputs, readOutputs } from '../../models/outputs.ts'
 import { type Pass, type PassRow, type PassShape, planPasses } from '../../models/pass.ts'
-import type { Engine, EngineInfo } from './engine.ts'
+import type { Engine, EngineInfo, EngineSpec } from './engine.ts'
 
-/** Loaded graphs of one profile, whatever runtime holds them. */
-export interface Graphs {
-  /** @param length S of the fixed graph to run; dynamic profiles have one graph for all. */
-  run(length: number, feeds: Feeds): Promise<GraphOutputs>
+/** One loaded graph, whatever holds it. */
+export interface Graph {
+  /** Rejects with the runtime's own error. */
+  run(feeds: Feeds): Promise<GraphOutputs>
   release(): Promise<void>
 }
 
-/** The whole network around loaded graphs: embeddings before them, cut and act head after them. */
-export function createNetwork(
-  checkpoint: Checkpoint,
-  profile: Profile,
-  graphs: Graphs,
-  info: EngineInfo,
-): Engine {
-  const actHead = createActHead(checkpoint.header)
-  const embeddings = openEmbeddingTable(checkpoint, embeddingType(profile, checkpoint.header))
-  return {
-    info,
-    async run(pass) {
-      const start = performance.now()
-      const outputs = await graphs.run(
-        pass.length,
-        buildFeeds(pass, checkpoint.architecture, profile, embeddings),
-      )
-      const rows = readOutputs(pass, outputs, actHead)
-      return { rows, forwardMs: performance.now() - start }
-    },
-    async close() {
-      embeddings.close()
-      await graphs.release()
-    },
-  }
+/** What opens graphs: onnxruntime's own binding or the native addon. */
+export interface Runtime {
+  /** Rejects with LayaError `engine_unavailable`. */
+  openGraph(path: string): Promise<Graph>
+  /** What was learnt about the placement while the graphs were opened. */
+  facts(): Pick<EngineInfo, 'partitions' | 'nodeShare' | 'cacheHit'>
 }
 
 /**
- * Runs the engine once over each kind of shape it will meet, because first runs are slow: a short row, the whole
- * window, many options, and every fixed length.
+ * Loads the graphs of a prepared checkpoint, puts embeddings before them and the act head after them, and warms up.
+ * @throws LayaError `engine_unavailable` when this machine cannot run the engine, `checkpoint_unusable` when a graph
+ *   is missing, `inference_failed` when the warm-up fails.
  */
-export async function warmUp(
+export async function openNetwork(
+  runtime: Runtime,
+  spec: EngineSpec,
+  checkpoint: Checkpoint,
+  onProgress: (step: string) => void,
+): Promise<Engine> {
+  const start = performance.now()
+  const profile = getProfile(spec.profile)
+  const shape = passShape(profile, spec.lengths)
+  const lengths = shape.kind === 'fixed' ? shape.lengths.map(({ length }) => length) : [undefined]
+  const graphs = new Map<number | undefined, Graph>()
+  const embeddings = openEmbeddingTable(checkpoint, embeddingType(profile, checkpoint.header))
+  const close = async () => {
+    embeddings.close()
+    const open = [...graphs.values()]
+    graphs.clear()
+    for (const graph of open) await graph.release()
+  }
+  try {
+    for (const [done, length] of lengths.entries()) {
+      onProgress(`Loading: ${done + 1} of ${lengths.length} graphs`)
+      graphs.set(
+        length,
+        await runtime.openGraph(findGraph(join(spec.workFolder, graphFile(profile, length)))),
+      )
+    }
+    const info: EngineInfo = { spec, shape, loadMs: performance.now() - start, ...runtime.facts() }
+    const actHead = createActHead(checkpoint.header)
+    const engine: Engine = {
+      info,
+      async run(pass) {
+        const begin = performance.now()
+        const graph = graphs.get(shape.kind === 'fixed' ? pass.length : undefined)
+        if (graph === undefined) {
+          throw new LayaError('inference_failed', `No graph of ${pass.length} tokens is loaded.`)
+        }
+        const feeds = buildFeeds(pass, checkpoint.architecture, profile, embeddings)
+        const rows = readOutputs(pass, await runGraph(graph, feeds), actHead)
+        return { rows, forwardMs: performance.now() - begin }
+      },
+      close,
+    }
+    await warmUp(engine, checkpoint, onProgress)
+    return engine
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function findGraph(path: string): string {
+  if (existsSync(path)) return path
+  throw new LayaError('checkpoint_unusable', 'A prepared graph of this checkpoint is missing.', {
+    hint: 'Verify the checkpoint; its graphs are then written again.',
+  })
+}
+
+async function runGraph(graph: Graph, feeds: Feeds): Promise<GraphOutputs> {
+  try {
+    return await graph.run(feeds)
+  } catch (cause) {
+    throw new LayaError('inference_failed', 'Inference failed inside the runtime.', {
+      hint: 'Send the request again. If it fails again, check the engines in the panel.',
+      cause,
+    })
+  }
+}
+
+/** Runs the engine once over each kind of shape it will meet: first runs are slow. */
+async function warmUp(
   engine: Engine,
   checkpoint: Checkpoint,
   onProgress: (step: string) => void,
@@ -58,7 +112,10 @@ export async function warmUp(
   }
 }
 
-/** Passes of made-up rows with real token ids; deterministic. */
+/**
+ * Passes of made-up rows with real token ids, the same every time: a short row, the whole window, many options and
+ * packed rows; of fixed graphs one pass each, since their shape never changes.
+ */
 export function warmUpPasses({ architecture, special }: Checkpoint, shape: PassShape): Pass[] {
   const row = (tokens: number, options: number): PassRow => {
     const ids = Int32Array.from({ length: tokens }, (_, i) => (i * 7919 + 11) % architecture.vocabSize)
@@ -67,19 +124,12 @@ export function warmUpPasses({ architecture, special }: Checkpoint, shape: PassS
     for (const marker of markers) ids[marker] = special.mask
     return { ids, markers, type: 0 }
   }
-  const longest =
-    shape.kind === 'fixed' ? Math.max(...shape.lengths.map(({ length }) => length)) : architecture.maxLen
-  const window = Math.min(architecture.maxLen, longest)
-  const rows = [row(40, 3), row(window, 4), row(Math.min(window, 200), Math.min(100, Math.floor(window / 3)))]
-  if (shape.kind === 'dynamic') {
-    const packed = planPasses([row(100, 4), row(80, 2), row(60, 2)], shape)
-    return [...rows.flatMap((one) => planPasses([one], shape)), ...packed]
+  const window = architecture.maxLen
+  const short = row(Math.min(40, window), 3)
+  if (shape.kind === 'fixed') {
+    return shape.lengths.flatMap((length) => planPasses([short], { kind: 'fixed', lengths: [length] }))
   }
-  return shape.lengths.flatMap((length) => {
-    const fitting = rows.filter(
-      (one) => one.ids.length <= length.length && one.markers.length < length.selected,
-    )
-    const only: PassShape = { kind: 'fixed', lengths: [length] }
-    return planPasses(fitting.slice(0, 1), only)
-  })
+  const alone = [short, row(window, 4), row(Math.min(window, 200), Math.min(100, Math.floor(window / 3)))]
+  const packed = [100, 80, 60].map((tokens) => row(Math.min(tokens, window), 4))
+  return [...alone.flatMap((one) => planPasses([one], shape)), ...planPasses(packed, shape)]
 }

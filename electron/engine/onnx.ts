@@ -1,14 +1,10 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
-import type { Checkpoint } from '../../models/checkpoint.ts'
 import { LayaError } from '../../models/errors.ts'
 import type { Feed, Feeds } from '../../models/feeds.ts'
-import { getProfile, graphFile, passShape } from '../../models/graph/profile.ts'
 import type { GraphOutputs } from '../../models/outputs.ts'
 import { deviceTitle } from '../domain/device.ts'
-import type { Engine, EngineInfo, EngineSpec } from './engine.ts'
-import { createNetwork, type Graphs, warmUp } from './network.ts'
+import type { EngineSpec } from './engine.ts'
+import type { Graph, Runtime } from './network.ts'
 
 /**
  * All the binding reads of a Core ML entry. Its own type allows more and drops it silently
@@ -79,48 +75,18 @@ export function sessionOptions(spec: EngineSpec): StockOptions {
   }
 }
 
-/**
- * Loads a prepared checkpoint through onnxruntime's own binding and warms it up. Blocks its thread while it does.
- * @throws LayaError `engine_unavailable` when this machine cannot run the engine, `checkpoint_unusable` when a graph
- *   is missing or damaged, `inference_failed` when the warm-up fails.
- */
-export async function openOnnxEngine(
-  spec: EngineSpec,
-  checkpoint: Checkpoint,
-  onProgress: (step: string) => void,
-): Promise<Engine> {
-  const start = performance.now()
-  const profile = getProfile(spec.profile)
-  const shape = passShape(profile, spec.lengths)
-  const lengths = shape.kind === 'fixed' ? shape.lengths.map(({ length }) => length) : [undefined]
-  const sessions = new Map<number | undefined, InferenceSession>()
-  const graphs = createGraphs(sessions, shape.kind === 'fixed', spec.profilePrefix !== undefined)
-  try {
-    for (const [done, length] of lengths.entries()) {
-      onProgress(`Loading: ${done + 1} of ${lengths.length} graphs`)
-      sessions.set(length, await createSession(join(spec.workFolder, graphFile(profile, length)), spec))
-    }
-    const info: EngineInfo = { spec, shape, loadMs: performance.now() - start }
-    const engine = createNetwork(checkpoint, profile, graphs, info)
-    await warmUp(engine, checkpoint, onProgress)
-    return engine
-  } catch (error) {
-    await graphs.release()
-    throw error
-  }
-}
-
-async function createSession(path: string, spec: EngineSpec): Promise<InferenceSession> {
-  if (!existsSync(path)) {
-    throw new LayaError('checkpoint_unusable', 'A prepared graph of this checkpoint is missing.', {
-      hint: 'Verify the checkpoint; its graphs are then written again.',
-    })
-  }
-  const options: StockOptions = sessionOptions(spec)
-  try {
-    return await InferenceSession.create(path, options)
-  } catch (cause) {
-    throw refusal(spec, cause)
+/** onnxruntime's own binding. Creation and runs block their thread. */
+export function createStockRuntime(spec: EngineSpec): Runtime {
+  return {
+    async openGraph(path) {
+      const options: StockOptions = sessionOptions(spec)
+      try {
+        return createGraph(await InferenceSession.create(path, options), spec.profilePrefix !== undefined)
+      } catch (cause) {
+        throw refusal(spec, cause)
+      }
+    },
+    facts: () => ({}),
   }
 }
 
@@ -153,33 +119,12 @@ const REFUSALS: [RegExp, (name: string) => string][] = [
   ],
 ]
 
-function createGraphs(
-  sessions: Map<number | undefined, InferenceSession>,
-  fixed: boolean,
-  profiled: boolean,
-): Graphs {
+function createGraph(session: InferenceSession, profiled: boolean): Graph {
   return {
-    async run(length, feeds) {
-      const session = sessions.get(fixed ? length : undefined)
-      if (session === undefined) {
-        throw new LayaError('inference_failed', `No graph of ${length} tokens is loaded.`)
-      }
-      try {
-        return await runSession(session, feeds)
-      } catch (cause) {
-        throw new LayaError('inference_failed', 'Inference failed inside the runtime.', {
-          hint: 'Send the request again. If it fails again, check the engines in the panel.',
-          cause,
-        })
-      }
-    },
+    run: (feeds) => runSession(session, feeds),
     async release() {
-      const open = [...sessions.values()]
-      sessions.clear()
-      for (const session of open) {
-        if (profiled) session.endProfiling()
-        await session.release()
-      }
+      if (profiled) session.endProfiling()
+      await session.release()
     },
   }
 }
