@@ -1,13 +1,32 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Pass } from '../../models/pass.ts'
+import type { ComputePlan } from '../../native-ep/index.ts'
+import type { Evidence } from '../domain/device.ts'
 import type { Engine, EngineInfo, EngineSpec, PassResult } from './engine.ts'
 import { type PlainError, toPlainError } from './messages.ts'
+import type { ComputeUnits } from './native.ts'
+import { countKernels, PROVIDERS } from './placement.ts'
 
-/** What one throw-away process is asked to do: open, answer the passes, then repeat some of them for the time. */
-export interface TrialRequest {
-  spec: EngineSpec
-  passes: Pass[]
-  timings: TrialTiming[]
-}
+/** What one throw-away process is asked to do. */
+export type TrialRequest =
+  | {
+      kind: 'engine'
+      spec: EngineSpec
+      /** Answered one by one. */
+      passes: Pass[]
+      /** Repeated afterwards for the time. */
+      timings: TrialTiming[]
+      /** Opens the engine once more for one profiled run: cheap where creation does not compile. */
+      profile?: Pass
+    }
+  | {
+      kind: 'plan'
+      /** A compiled Core ML bundle. */
+      bundle: string
+      units: ComputeUnits
+    }
 
 export interface TrialTiming {
   name: string
@@ -15,6 +34,8 @@ export interface TrialTiming {
   passes: Pass[]
   /** Samples after one that is thrown away. */
   samples: number
+  /** Enough time spent: three samples will do. */
+  budgetMs: number
 }
 
 export type FromTrial =
@@ -22,6 +43,8 @@ export type FromTrial =
   | { kind: 'opened'; info: EngineInfo }
   | { kind: 'answered'; result: PassResult }
   | { kind: 'timed'; name: string; samplesMs: number[] }
+  | { kind: 'profiled'; kernels: NonNullable<Evidence['profile']> }
+  | { kind: 'planned'; plan: ComputePlan }
   | { kind: 'done' }
   | { kind: 'failed'; error: PlainError }
 
@@ -31,39 +54,96 @@ export interface TrialPort {
   post(message: FromTrial): void
 }
 
-type Open = (spec: EngineSpec, onProgress: (step: string) => void) => Promise<Engine>
+/** What a trial process can do: the real network (`trial.ts`) or the double of the tests (`fake-trial.ts`). */
+export interface TrialTools {
+  openEngine(spec: EngineSpec, onProgress: (step: string) => void): Promise<Engine>
+  readPlan(bundle: string, units: ComputeUnits): Promise<ComputePlan>
+}
 
 /** Answers one request. The process then waits to be killed by the side that asked, so that no answer is lost. */
-export function serveTrial(port: TrialPort, open: Open): void {
+export function serveTrial(port: TrialPort, tools: TrialTools): void {
   port.receive((request) => {
-    tryEngine(port, request, open).then(
+    const work =
+      request.kind === 'engine'
+        ? tryEngine(port, request, tools)
+        : tools.readPlan(request.bundle, request.units).then((plan) => port.post({ kind: 'planned', plan }))
+    work.then(
       () => port.post({ kind: 'done' }),
       (error) => port.post({ kind: 'failed', error: toPlainError(error) }),
     )
   })
 }
 
-async function tryEngine(
-  port: TrialPort,
-  { spec, passes, timings }: TrialRequest,
-  open: Open,
-): Promise<void> {
-  const engine = await open(spec, (step) => port.post({ kind: 'progress', step }))
+type EngineRequest = Extract<TrialRequest, { kind: 'engine' }>
+
+async function tryEngine(port: TrialPort, request: EngineRequest, { openEngine }: TrialTools): Promise<void> {
+  const onProgress = (step: string) => port.post({ kind: 'progress', step })
+  const engine = await openEngine(request.spec, onProgress)
   try {
     port.post({ kind: 'opened', info: engine.info })
-    for (const pass of passes) port.post({ kind: 'answered', result: await engine.run(pass) })
-    for (const timing of timings) {
-      const samplesMs: number[] = []
-      for (let sample = -1; sample < timing.samples; sample++) {
-        let sumMs = 0
-        for (const pass of timing.passes) sumMs += (await engine.run(pass)).forwardMs
-        if (sample >= 0) samplesMs.push(sumMs)
-        port.post({ kind: 'progress', step: timing.name })
-      }
-      port.post({ kind: 'timed', name: timing.name, samplesMs })
+    for (const pass of request.passes) port.post({ kind: 'answered', result: await engine.run(pass) })
+    for (const timing of request.timings) {
+      port.post({
+        kind: 'timed',
+        name: timing.name,
+        samplesMs: await takeSamples(engine, timing, onProgress),
+      })
     }
   } finally {
     await engine.close()
+  }
+  if (request.profile !== undefined) {
+    const kernels = await profileRun(request.spec, request.profile, openEngine, onProgress)
+    port.post({ kind: 'profiled', kernels })
+  }
+}
+
+async function takeSamples(
+  engine: Engine,
+  { name, passes, samples, budgetMs }: TrialTiming,
+  onProgress: (step: string) => void,
+): Promise<number[]> {
+  const taken: number[] = []
+  let spentMs = 0
+  for (let number = 0; number <= samples && (spentMs < budgetMs || taken.length < 3); number++) {
+    let sumMs = 0
+    for (const pass of passes) sumMs += (await engine.run(pass)).forwardMs
+    spentMs += sumMs
+    if (number > 0) taken.push(sumMs)
+    onProgress(name)
+  }
+  return taken
+}
+
+/** The profile of a session holds every run of it, so that the warm-up counts as well. */
+async function profileRun(
+  spec: EngineSpec,
+  pass: Pass,
+  openEngine: TrialTools['openEngine'],
+  onProgress: (step: string) => void,
+): Promise<NonNullable<Evidence['profile']>> {
+  const folder = mkdtempSync(join(tmpdir(), 'laya-profile-'))
+  try {
+    const lengths = spec.lengths === undefined ? {} : { lengths: [pass.length] }
+    const engine = await openEngine({ ...spec, ...lengths, profilePrefix: join(folder, 'run') }, onProgress)
+    try {
+      await engine.run(pass)
+    } finally {
+      await engine.close()
+    }
+    // onnxruntime adds a time to the prefix and does not say which.
+    const counts = readdirSync(folder).map((name) =>
+      countKernels(readFileSync(join(folder, name), 'utf8'), PROVIDERS[spec.engine]),
+    )
+    return counts.reduce(
+      (sum, one) => ({ engine: sum.engine + one.engine, others: sum.others + one.others }),
+      {
+        engine: 0,
+        others: 0,
+      },
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 

@@ -1,5 +1,5 @@
-import { openEngine } from './open.ts'
+import { openEngine, readPlan } from './open.ts'
 import { createTrialPort, serveTrial } from './trial-host.ts'
 
 // Entry of the throw-away process.
-serveTrial(createTrialPort(), openEngine)
+serveTrial(createTrialPort(), { openEngine, readPlan })

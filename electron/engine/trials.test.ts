@@ -23,7 +23,12 @@ function attempt(faults: Faults, options: TrialOptions = {}) {
   const entry = new URL('./fake-trial.ts', import.meta.url)
   const start = () => forkTrial(entry, { LAYA_FAULTS: JSON.stringify(faults) })
   return runTrial(
-    { spec, passes, timings: [{ name: 'short', passes: [pass(1)], samples: 3 }] },
+    {
+      kind: 'engine',
+      spec,
+      passes,
+      timings: [{ name: 'short', passes: [pass(1)], samples: 3, budgetMs: 1e6 }],
+    },
     start,
     options,
   )
@@ -76,9 +81,9 @@ describe('trial', () => {
 
   it('tells an entry that cannot start from an engine that fails', async () => {
     const start = () => forkTrial(new URL('./no-such-trial.ts', import.meta.url))
-    const outcome = await runTrial({ spec, passes, timings: [] }, start)
+    const outcome = await runTrial({ kind: 'engine', spec, passes, timings: [] }, start)
     expect(outcome).toMatchObject({ kind: 'failed', how: 'crashed', during: 'open' })
-    expect(outcome.stderr).toContain('no-such-trial')
+    expect(outcome).toMatchObject({ stderr: expect.stringContaining('no-such-trial') })
   })
 
   it('stops when the caller does', async () => {

@@ -1,5 +1,7 @@
 import { fork } from 'node:child_process'
 import type { RowOutput } from '../../models/pass.ts'
+import type { ComputePlan } from '../../native-ep/index.ts'
+import type { Evidence } from '../domain/device.ts'
 import type { EngineInfo } from './engine.ts'
 import { isSource, locateEntry, sourceExecArgv } from './entry.ts'
 import type { PlainError } from './messages.ts'
@@ -33,8 +35,10 @@ export type TrialOutcome =
       /** Per pass, per row. */
       rows: RowOutput[][]
       timings: Map<string, number[]>
+      profile?: NonNullable<Evidence['profile']>
       stderr: string
     }
+  | { kind: 'planned'; plan: ComputePlan }
   | TrialFailure
 
 export interface TrialFailure {
@@ -73,6 +77,8 @@ export function runTrial(
     const rows: RowOutput[][] = []
     const timings = new Map<string, number[]>()
     let info: EngineInfo | undefined
+    let profile: Evidence['profile']
+    const asked = request.kind === 'engine' ? request.passes.length : 0
     let timer = setTimeout(giveUp, limits.openMs, limits.openMs)
 
     function settle(outcome: TrialOutcome): void {
@@ -82,7 +88,7 @@ export function runTrial(
       resolve(outcome)
     }
     function fail(how: TrialFailure['how'], rest: Pick<TrialFailure, 'error' | 'detail'>): void {
-      const during = info === undefined ? 'open' : rows.length < request.passes.length ? 'check' : 'timing'
+      const during = info === undefined ? 'open' : rows.length < asked ? 'check' : 'timing'
       settle({ kind: 'failed', how, during, answered: rows.length, stderr: trial.stderr(), ...rest })
     }
     function giveUp(ms: number): void {
@@ -116,8 +122,22 @@ export function runTrial(
         case 'failed':
           fail('threw', { error: message.error })
           break
+        case 'profiled':
+          profile = message.kernels
+          break
+        case 'planned':
+          settle({ kind: 'planned', plan: message.plan })
+          break
         case 'done':
-          if (info !== undefined) settle({ kind: 'finished', info, rows, timings, stderr: trial.stderr() })
+          if (info === undefined) break
+          settle({
+            kind: 'finished',
+            info,
+            rows,
+            timings,
+            ...(profile === undefined ? {} : { profile }),
+            stderr: trial.stderr(),
+          })
           break
       }
     })
