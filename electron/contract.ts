@@ -324,6 +324,13 @@ export type ToService =
   /** Whether a panel looks: 1 Hz snapshots instead of 0.1 Hz. */
   | { kind: 'looking'; visible: boolean }
   | { kind: 'stop' }
+  /** What a throw-away process did that the service asked for. */
+  | { kind: 'trial'; id: number; did: TrialEvent }
+
+export type TrialEvent =
+  | { kind: 'message'; message: unknown }
+  | { kind: 'stderr'; text: string }
+  | { kind: 'exit'; code: number | null }
 
 /** Service process → shell (or headless supervisor). */
 export type FromService =
@@ -337,5 +344,7 @@ export type FromService =
   | { kind: 'hung'; problem: Problem }
   /** A panel served by the service itself (headless) asks for what only the parent process can do. */
   | { kind: 'asked'; command: 'start' | 'stop' | 'restart' | 'quit' }
+  /** Inside the app the service cannot fork: the shell starts throw-away processes for it and passes messages on. */
+  | { kind: 'trial'; id: number; ask: { kind: 'fork' } | { kind: 'send'; message: unknown } | { kind: 'kill' } }
 
 export const CHANNEL = { invoke: 'laya:invoke', snapshot: 'laya:snapshot', pull: 'laya:pull' } as const

@@ -26,6 +26,7 @@ import { createQuit, HARD_LIMIT_MS, type Quit, watchProcesses } from './quit.ts'
 import { createSpawner, SERVICE_NAME, serviceEnvironment } from './spawn.ts'
 import { createStatusItem } from './status-item.ts'
 import { type Act, renderTray } from './tray.ts'
+import { createTrials } from './trials.ts'
 import { composeSnapshot } from './view.ts'
 
 export interface Shell {
@@ -52,18 +53,21 @@ export function createShell(files: Files, dist: string, log: Log): Shell {
   const spawner = createSpawner({
     fork: utilityProcess.fork,
     entry: join(dist, 'service', 'main.js'),
-    environment: () =>
-      serviceEnvironment(process.env, {
-        LAYA_BAR_HOME: files.data,
-        LAYA_BAR_LOGS: files.logs,
-        TMPDIR: files.temporary,
-      }),
+    environment,
     onOutput: (text) =>
       log.info('The service wrote to its terminal.', { output: text.trim().slice(0, 2000) }),
     kill: (pid, signal) => process.kill(pid, signal),
   })
+  const trials = createTrials({
+    fork: utilityProcess.fork,
+    entry: join(dist, 'service', 'trial.js'),
+    environment,
+    post: (told) => supervisor.post(told),
+    kill: (pid, signal) => process.kill(pid, signal),
+  })
   const supervisor = createSupervisor({
     spawn(launch) {
+      trials.endAll()
       emptyFolder(files.temporary)
       const child = spawner.spawn(launch)
       child.post(power.report())
@@ -93,6 +97,7 @@ export function createShell(files: Files, dist: string, log: Log): Shell {
     },
     close() {
       clearTimeout(tick)
+      trials.endAll()
       power.release()
       panel.close()
       item.close()
@@ -167,6 +172,14 @@ export function createShell(files: Files, dist: string, log: Log): Shell {
 
   return { panel, quit, snapshot, run, showPanel, begin }
 
+  function environment(): Record<string, string> {
+    return serviceEnvironment(process.env, {
+      LAYA_BAR_HOME: files.data,
+      LAYA_BAR_LOGS: files.logs,
+      TMPDIR: files.temporary,
+    })
+  }
+
   function load() {
     const parsed = readSettings(files.settings)
     for (const [n, sentence] of parsed.notices.entries()) notices.show(`settings.${n}`, 'warning', sentence)
@@ -181,6 +194,7 @@ export function createShell(files: Files, dist: string, log: Log): Shell {
   }
 
   function hear(message: FromService): void {
+    if (message.kind === 'trial') trials.hear(message)
     if (message.kind === 'asked') void run({ kind: message.command })
     if (message.kind !== 'snapshot') return
     heard = { snapshot: message.snapshot, generation: supervisor.state().generation }
@@ -190,6 +204,7 @@ export function createShell(files: Files, dist: string, log: Log): Shell {
 
   function follow(state: SupervisorState): void {
     const { problem, retryAt, phase, generation, restarts } = state
+    if (!spawner.alive()) trials.endAll()
     log.info('Service', { phase, generation, restarts, problem: problem?.code })
     if (problem !== undefined && retryAt !== undefined)
       notices.show(
